@@ -22,6 +22,7 @@ typedef struct {
 /* The search of one prompt. */
 typedef struct {
     int64_t n_prompt, most;
+    gnn__prompt_ids_t source;
     beam_t *running, *next, *ended; /* (beams) each, with their counts: */
     int64_t n_running, n_ended;
     bool done;
@@ -65,7 +66,10 @@ static int offer_all(beams_t *b, const search_t *s, int64_t parent, const gnn_re
     }
     GNN_TRY(gnn__choice_scores(&b->choice, &b->author->how, logits, true, beam->ids,
                                s->n_prompt + beam->n));
-    gnn__constrain(b->author, &b->choice, beam->ids, s->n_prompt, beam->n);
+    gnn__constrain(b->author, &b->choice,
+                   &(gnn__so_far_t){beam->ids, s->n_prompt, beam->n, s->source});
+    if (b->author->constraints.renormalises)
+        gnn__choice_normalise(&b->choice);
     for (int64_t id = 0; id < b->choice.n; id++)
         if (b->choice.p[id] > -INFINITY)
             offer(b, (way_t){parent, (int32_t)id, beam->score + b->choice.p[id]});
@@ -198,6 +202,7 @@ static void begin_search(beams_t *b, int64_t p, const int32_t *prompt, int64_t r
     search_t *s = &b->searches[p];
     *s = (search_t){.n_prompt = b->begin->lengths[p],
                     .most = b->begin->most[p],
+                    .source = b->begin->sources[p],
                     .n_running = 1,
                     .running = b->beams + 3 * p * b->wide};
     s->next = s->running + b->wide;

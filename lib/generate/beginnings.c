@@ -90,6 +90,17 @@ static int copy_prompts(gnn__beginnings_t *b, const gnn__author_t *a, const gnn_
     return GNN_OK;
 }
 
+/* The encoder's ids are the caller's. */
+static int find_sources(gnn__beginnings_t *b, const gnn__author_t *a, const gnn_sequences_t *prompts)
+{
+    const int32_t *ids = a->reads ? prompts->ids : b->ids;
+    const int64_t *lengths = a->reads ? prompts->lengths : b->lengths;
+    GNN_TRY(gnn__new(&b->sources, b->count, sizeof *b->sources, "prompts"));
+    for (int64_t k = 0; ids && lengths && k < b->count; ids += lengths[k++])
+        b->sources[k] = (gnn__prompt_ids_t){ids, lengths[k]};
+    return GNN_OK;
+}
+
 static int make_state(gnn__beginnings_t *b, const gnn__author_t *a, gnn_context_t *context,
                       const gnn_sequences_t *prompts)
 {
@@ -164,6 +175,7 @@ int gnn__beginnings_new(gnn__beginnings_t *b, const gnn__author_t *author, gnn_c
     GNN_TRY(check_prompts(author, prompts));
     GNN_TRY(copy_prompts(b, author, prompts));
     GNN_TRY(make_state(b, author, context, prompts));
+    GNN_TRY(find_sources(b, author, prompts));
     return read(b, author, context);
 }
 
@@ -173,5 +185,6 @@ void gnn__beginnings_free(gnn__beginnings_t *b)
     gnn_free(b->lengths);
     gnn_free(b->most);
     gnn_free(b->ids);
+    gnn_free(b->sources);
     gnn_free(b->logits.data);
 }

@@ -128,6 +128,16 @@ static int64_t largest_of(const gnn__choice_t *c)
     return best;
 }
 
+void gnn__choice_normalise(gnn__choice_t *c)
+{
+    const double largest = c->p[largest_of(c)];
+    if (!isfinite(largest))
+        return;
+    const double sum = logarithm_of_sum(c, largest);
+    for (int64_t k = 0; k < c->n; k++)
+        c->p[k] -= sum;
+}
+
 /* ---- the likeliest tokens, by a heap ---- */
 
 static bool before(const gnn__choice_t *c, int32_t a, int32_t b)
@@ -211,6 +221,8 @@ static int make_probabilities(const gnn__choice_t *c, const gnn_generation_t *ho
         if (most < c->n || top_p < 1)
             for (int64_t k = c->n - keep_likeliest(c, most, top_p); k-- > 0;)
                 c->p[c->order[k]] = 0;
+        for (int64_t k = 0; k < c->n; k++) /* the likeliest is 1 */
+            c->p[k] = c->p[k] < c->least ? 0 : c->p[k];
     } else {
         const int64_t best = largest_of(c);
         memset(c->p, 0, (size_t)c->n * sizeof *c->p);

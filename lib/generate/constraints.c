@@ -44,6 +44,9 @@ int gnn__constraints_read(gnn__constraints_t *c, const json_t *config, const cha
     c->min_length = count_of(config, "min_length");
     c->min_new = count_of(config, "min_new_tokens");
     c->ngram = count_of(config, "no_repeat_ngram_size");
+    c->source_ngram = count_of(config, "encoder_no_repeat_ngram_size");
+    c->min_p = json_number_value(json_object_get(config, "min_p"));
+    c->renormalises = json_is_true(json_object_get(config, "renormalize_logits"));
     c->forced_first = json_is_integer(forced) ? (int32_t)json_integer_value(forced) : -1;
     GNN_TRY(read_bad(c, file, json_object_get(config, "bad_words_ids")));
     GNN_TRY(read_ids(file, json_object_get(config, "suppress_tokens"), "suppress_tokens",
@@ -75,22 +78,25 @@ static void ban_all(gnn__choice_t *choice, const gnn__id_list_t *list)
         ban(choice, list->ids[k]);
 }
 
-/* Forbids repeated n-grams of c->ngram tokens. */
-static void ban_ngrams(const gnn__constraints_t *c, gnn__choice_t *choice, const int32_t *ids,
-                       int64_t n)
+/* Forbids n-grams of `from`, of `ngram` tokens each, at the end of a text of n tokens. */
+static void ban_ngrams(int64_t ngram, gnn__choice_t *choice, gnn__prompt_ids_t from,
+                       const int32_t *ids, int64_t n)
 {
-    const int64_t before = c->ngram - 1;
-    for (int64_t k = 0; c->ngram > 0 && k + before < n; k++)
-        if (memcmp(ids + k, ids + n - before, (size_t)before * sizeof *ids) == 0)
-            ban(choice, ids[k + before]);
+    const int64_t before = ngram - 1;
+    for (int64_t k = 0; ngram > 0 && before <= n && k + before < from.n; k++)
+        if (memcmp(from.ids + k, ids + n - before, (size_t)before * sizeof *ids) == 0)
+            ban(choice, from.ids[k + before]);
 }
 
-/* Forbids the last token of a list whose other tokens end the text. */
-static void ban_bad(const gnn__constraints_t *c, gnn__choice_t *choice, const int32_t *ids, int64_t n)
+/* Forbids the last token of a list whose other tokens end the text. A list of one token that ends
+ * texts forbids nothing, as in the package. */
+static void ban_bad(const gnn__author_t *a, gnn__choice_t *choice, const int32_t *ids, int64_t n)
 {
+    const gnn__constraints_t *c = &a->constraints;
     for (int64_t k = 0; k < c->n_bad; k++) {
         const int64_t before = c->bad[k].n - 1;
-        if (before >= 0 && before <= n &&
+        const bool ends = before == 0 && gnn__author_ends(a, c->bad[k].ids[0]);
+        if (!ends && before >= 0 && before <= n &&
             memcmp(ids + n - before, c->bad[k].ids, (size_t)before * sizeof *ids) == 0)
             ban(choice, c->bad[k].ids[before]);
     }
@@ -101,13 +107,14 @@ bool gnn__author_forces(const gnn__author_t *a, int64_t n)
     return a->constraints.forced_first >= 0 && a->constraints.forced_first < a->words && n == 1;
 }
 
-void gnn__constrain(const gnn__author_t *a, gnn__choice_t *choice, const int32_t *ids,
-                    int64_t n_prompt, int64_t n_new)
+void gnn__constrain(const gnn__author_t *a, gnn__choice_t *choice, const gnn__so_far_t *text)
 {
     const gnn__constraints_t *c = &a->constraints;
-    const int64_t n = n_prompt + n_new;
-    ban_ngrams(c, choice, ids, n);
-    ban_bad(c, choice, ids, n);
+    const int64_t n_prompt = text->n_prompt, n_new = text->n_new, n = n_prompt + n_new;
+    const int32_t *ids = text->ids;
+    ban_ngrams(c->ngram, choice, (gnn__prompt_ids_t){ids, n}, ids, n);
+    ban_ngrams(c->source_ngram, choice, text->source, ids, n);
+    ban_bad(a, choice, ids, n);
     if (n < c->min_length || n_new < c->min_new)
         for (int64_t k = 0; k < a->how.n_end; k++)
             ban(choice, a->how.end[k]);

@@ -33,7 +33,9 @@ static int choose(writing_t *w, int64_t k, const gnn_real_t *logits)
         id = w->author.last;
         return gnn__writing_push(t, &w->author, k, id);
     }
-    gnn__constrain(&w->author, &w->choice, t->ids, t->n_prompt, t->n);
+    gnn__constrain(
+        &w->author, &w->choice,
+        &(gnn__so_far_t){t->ids, t->n_prompt, t->n, w->begin.sources[k / w->author.how.samples]});
     GNN_TRY(gnn__choose(&w->choice, &w->author.how, k, t->n, &id));
     if (!gnn__author_forces(&w->author, t->n_prompt + t->n))
         t->score += (double)logits[id] - w->choice.log_sum;
@@ -120,6 +122,7 @@ static int make_texts(writing_t *w)
         ids += (k + 1) % samples == 0 ? b->lengths[p] : 0;
     }
     GNN_TRY(gnn__choice_new(&w->choice, w->author.words));
+    w->choice.least = w->author.constraints.min_p;
     GNN_TRY(gnn__new(&w->numbers, numbers, sizeof *w->numbers, "logits"));
     GNN_TRY(gnn__new(&w->counts, w->n, sizeof *w->counts, "counts"));
     return gnn__new(&w->ids, w->n, sizeof *w->ids, "ids");

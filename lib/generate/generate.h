@@ -14,6 +14,7 @@ typedef struct gnn__choice {
     double *p;      /* (n) scores, then probabilities */
     int32_t *order; /* (n) */
     double log_sum; /* log-sum-exp of the original logits */
+    double least;   /* sampling: smallest probability of a token, relative to the likeliest */
 } gnn__choice_t;
 
 int gnn__choice_new(gnn__choice_t *choice, int64_t n);
@@ -26,6 +27,8 @@ int gnn__generation_check_unread(const gnn_generation_t *how, const gnn_generati
 /* Logits, or log-probabilities, after repetition penalty and `never`. */
 int gnn__choice_scores(gnn__choice_t *choice, const gnn_generation_t *how, const gnn_real_t *logits,
                        bool as_logarithms, const int32_t *history, int64_t n_history);
+/* Log-softmax of the scores. */
+void gnn__choice_normalise(gnn__choice_t *choice);
 /* Samples a token of a choice with computed scores. */
 int gnn__choose(gnn__choice_t *choice, const gnn_generation_t *how, int64_t text, int64_t place,
                 int32_t *id);
@@ -40,6 +43,9 @@ typedef struct gnn__id_list {
 typedef struct gnn__constraints {
     int64_t min_length, min_new; /* minimum tokens of a text: with its prompt, new ones */
     int64_t ngram;               /* length of n-grams that must not repeat; 0: off */
+    int64_t source_ngram;        /* of n-grams of the source that must not be written; 0: off */
+    double min_p;                /* sampling: choice.least */
+    bool renormalises;           /* beams: scores are log-softmaxed again after all constraints */
     int32_t forced_first;        /* forced token after the start token; -1: none */
     gnn__id_list_t *bad;         /* (n_bad) forbidden token sequences */
     int64_t n_bad;
@@ -74,20 +80,31 @@ int gnn__constraints_read(gnn__constraints_t *constraints, const json_t *config,
 void gnn__constraints_free(gnn__constraints_t *constraints);
 /* Is only one token permitted after n tokens? */
 bool gnn__author_forces(const gnn__author_t *author, int64_t n);
-/* Removes the scores of tokens that must not follow `ids` (n_prompt + n_new tokens). */
-void gnn__constrain(const gnn__author_t *author, gnn__choice_t *choice, const int32_t *ids,
-                    int64_t n_prompt, int64_t n_new);
+/* Tokens that the encoder reads, or the prompt; borrowed. */
+typedef struct gnn__source {
+    const int32_t *ids;
+    int64_t n;
+} gnn__prompt_ids_t;
+/* A text to which constraints apply: n_prompt + n_new tokens. */
+typedef struct gnn__so_far {
+    const int32_t *ids;
+    int64_t n_prompt, n_new;
+    gnn__prompt_ids_t source;
+} gnn__so_far_t;
+/* Removes the scores of tokens that must not follow. */
+void gnn__constrain(const gnn__author_t *author, gnn__choice_t *choice, const gnn__so_far_t *text);
 
 /* ---- beginnings (beginnings.c) ---- */
 
 /* The prompts after prefill. */
 typedef struct gnn__beginnings {
-    int64_t count, capacity; /* of the state */
-    int64_t *lengths;        /* (count) */
-    int64_t *most;           /* (count) maximum new tokens */
-    int32_t *ids;            /* (sum of lengths) */
-    gnn_state_t *state;      /* the KV cache of the prompts */
-    gnn_tensor_t logits;     /* (count x vocabulary) of the next tokens */
+    int64_t count, capacity;    /* of the state */
+    int64_t *lengths;           /* (count) */
+    int64_t *most;              /* (count) maximum new tokens */
+    int32_t *ids;               /* (sum of lengths) */
+    gnn__prompt_ids_t *sources; /* (count) */
+    gnn_state_t *state;         /* the KV cache of the prompts */
+    gnn_tensor_t logits;        /* (count x vocabulary) of the next tokens */
 } gnn__beginnings_t;
 
 int gnn__beginnings_new(gnn__beginnings_t *b, const gnn__author_t *author, gnn_context_t *context,

@@ -54,36 +54,47 @@ static int take_types(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s
     return GNN_OK;
 }
 
-static int count_up(gnn_pretrained_batch_t *b, int k, const int64_t *lengths, int64_t rows)
+void gnn__pretrained_positions(const gnn_pretrained_t *p, int32_t *positions, const int32_t *ids,
+                               int64_t begin, int64_t count)
+{
+    const int64_t padding = gnn__pretrained_number(p, "padding", -1),
+                  row = gnn__pretrained_number(p, "padding_row", -1);
+    for (int64_t k = 0; k < count; k++)
+        positions[k] = (int32_t)(row >= 0 && ids && ids[k] == padding ? row : begin++);
+}
+
+static int count_up(gnn_pretrained_batch_t *b, int k, const int32_t *ids, const int64_t *lengths,
+                    int64_t rows)
 {
     GNN_TRY(gnn__new(&b->ids[k], rows, sizeof **b->ids, "positions"));
     int64_t at = 0;
-    for (int64_t s = 0; s < b->count; s++)
-        for (int64_t p = 0; p < lengths[s]; p++)
-            b->ids[k][at++] = (int32_t)p;
+    for (int64_t s = 0; s < b->count; at += lengths[s++])
+        gnn__pretrained_positions(b->of, b->ids[k] + at, ids ? ids + at : NULL, 0, lengths[s]);
     b->values[k].ids = b->ids[k];
     b->values[k].count = rows;
     return GNN_OK;
 }
 
-/* As in the package, the padding token has its own position where positions begin after it. */
+/* As in the package, the padding token has its own position where positions begin after it: a row
+ * of the table, or it is refused. */
 static int take_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     const int64_t padding = gnn__pretrained_number(b->of, "padding", -1);
-    for (int64_t row = 0; padding >= 0 && s->ids && row < b->rows; row++)
+    const bool lacks = gnn__pretrained_number(b->of, "padding_row", -1) < 0;
+    for (int64_t row = 0; padding >= 0 && lacks && s->ids && row < b->rows; row++)
         if (s->ids[row] == padding)
             return gnn__error(GNN_EUNSUPPORTED,
                               "token %lld is %lld, that of padding (pad_token_id): %s counts it as no "
                               "position",
                               (long long)row, (long long)padding, b->of->arch->name);
-    return count_up(b, k, b->lengths, b->rows);
+    return count_up(b, k, s->ids, b->lengths, b->rows);
 }
 
 /* Rows and columns of positions in a table of rows of `axial_width` positions. */
 static int take_axial(gnn_pretrained_batch_t *b, int k, bool column)
 {
     const int32_t width = (int32_t)gnn__pretrained_number(b->of, "axial_width", 1);
-    GNN_TRY(count_up(b, k, b->lengths, b->rows));
+    GNN_TRY(count_up(b, k, NULL, b->lengths, b->rows));
     for (int64_t row = 0; width > 0 && row < b->rows; row++)
         b->ids[k][row] = column ? b->ids[k][row] % width : b->ids[k][row] / width;
     return GNN_OK;
@@ -103,8 +114,7 @@ static int take_axial_columns(gnn_pretrained_batch_t *b, int k, const gnn_sequen
 
 static int take_decoder_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
-    (void)s;
-    return count_up(b, k, b->decoder_lengths, b->decoder_rows);
+    return count_up(b, k, s->decoder_ids, b->decoder_lengths, b->decoder_rows);
 }
 
 /* Positions as a column of values. */

@@ -98,6 +98,10 @@ int gnn__pretrained_make_state(gnn_state_t **state, const gnn_pretrained_t *pret
 /* The name of a function of similarity.c, NULL if there is none of this name. */
 const char *gnn__similarity_find(const char *name);
 
+/* Positions of `count` tokens of a sequence from `begin` on. In an architecture whose table has a
+ * row of padding, padding tokens have that row, and are not counted; ids may be NULL: none. */
+void gnn__pretrained_positions(const gnn_pretrained_t *p, int32_t *positions, const int32_t *ids,
+                               int64_t begin, int64_t count);
 /* Checks that every id is a row of the tables that read this input. batch.c */
 int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *value);
 /* Makes the graphs of a batch ready for training. batch.c */

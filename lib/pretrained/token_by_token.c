@@ -140,14 +140,14 @@ static int count_rows(const gnn_state_t *state, const int64_t *counts, int64_t *
                               : gnn__error(GNN_EOVERFLOW, "more than %d tokens at once", INT32_MAX);
 }
 
-static int make_rows(rows_t *r, const gnn_state_t *state, const int64_t *counts, const int32_t *ids)
+static int make_rows(rows_t *r, const gnn_pretrained_t *p, const gnn_state_t *state,
+                     const int64_t *counts, const int32_t *ids)
 {
     GNN_TRY(gnn__new(&r->positions, r->rows, sizeof *r->positions, "positions"));
     GNN_TRY(gnn__new(&r->types, r->rows, sizeof *r->types, "types"));
-    int32_t *at = r->positions;
-    for (int64_t s = 0; s < state->segments; s++)
-        for (int64_t k = 0; k < count_of(counts, s); k++)
-            *at++ = (int32_t)(gnn_state_length(state, s) + k);
+    for (int64_t s = 0, at = 0; s < state->segments; at += count_of(counts, s++))
+        gnn__pretrained_positions(p, r->positions + at, ids ? ids + at : NULL,
+                                  gnn_state_length(state, s), count_of(counts, s));
     r->ids = ids ? ids : r->positions; /* of no tokens: any list */
     return GNN_OK;
 }
@@ -195,7 +195,7 @@ int gnn_pretrained_advance(const gnn_pretrained_t *pretrained, gnn_context_t *co
     GNN__NEED(out);
     GNN_TRY(count_rows(state, counts, &rows.rows));
     GNN__NEED_LIST(ids, rows.rows);
-    GNN_CHECK(make_rows(&rows, state, counts, ids));
+    GNN_CHECK(make_rows(&rows, pretrained, state, counts, ids));
     GNN_CHECK(fill(pretrained, &rows, values, &n));
     rc = gnn_model_advance(pretrained->made.model, context, state, counts,
                            &(gnn_model_inputs_t){.values = values, .n_values = n}, out);

@@ -34,7 +34,9 @@ MORE = [dict(num_beams=3), dict(num_beams=3, num_return_sequences=2), dict(num_b
         dict(begin_suppress_tokens=[3, 7, 9]), dict(forced_bos_token_id=4), dict(forced_eos_token_id=3), dict(exponential_decay_length_penalty=[2, 1.5]),
         dict(sequence_bias=[[[7], 5.0]]), dict(guidance_scale=1.5), dict(encoder_repetition_penalty=1.5), dict(encoder_no_repeat_ngram_size=1),
         dict(stop_strings=["a"]), dict(penalty_alpha=0.6, top_k=4), dict(dola_layers="low"), dict(prompt_lookup_num_tokens=2), dict(renormalize_logits=True),
-        dict(num_beams=3, no_repeat_ngram_size=2, renormalize_logits=True),
+        dict(num_beams=3, no_repeat_ngram_size=2, renormalize_logits=True), dict(num_beams=4, suppress_tokens=[3, 5, 7], repetition_penalty=1.7, renormalize_logits=True),
+        dict(num_beams=3, bad_words_ids=[[2], [7], [5, 9]]), dict(encoder_no_repeat_ngram_size=2), dict(num_beams=3, encoder_no_repeat_ngram_size=2, no_repeat_ngram_size=3),
+        dict(temperature=0.0), dict(do_sample=True, temperature=0.0), dict(do_sample=True, min_p=1.0, top_k=9, top_p=0.9), dict(min_p=0.1), dict(typical_p=None, guidance_scale=None),
         dict(remove_invalid_values=True), dict(use_cache=False), dict(cache_implementation="static"), dict(num_beam_groups=2, num_beams=2),
         dict(diversity_penalty=0.5), dict(token_healing=True), dict(watermarking_config=dict(bias=2.0)), dict(low_memory=True), dict(nosuch=1)]
 

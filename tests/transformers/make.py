@@ -110,6 +110,9 @@ def texts(net, rng, c):
     lengths = c["lengths"] or lengths
     seqs = [rng.integers(3, VOCAB, n) for n in lengths]
     others = [rng.integers(3, VOCAB, n + 2) for n in lengths]
+    if config.model_type == "m2m_100":  # padding, which counts as no position
+        for s in seqs + others:
+            s[1::4] = config.pad_token_id
     for s, o in zip(seqs, others):
         inputs = dict(input_ids=torch.tensor(s)[None])
         if decoder:

@@ -98,7 +98,8 @@ static void find_repeated(gnn_tokenizer_t *t)
     }
 }
 
-/* The caller sets the maximum length, the file the side of truncation. There is no padding. */
+/* The caller sets the maximum length, the file the side of truncation. A pair is cut longest first,
+ * as calls of the package do whatever the file's strategy. There is no padding. */
 static int read_truncation(gnn_tokenizer_t *t)
 {
     const json_t *cut = json_object_get(t->root, "truncation"),
@@ -113,9 +114,11 @@ static int read_truncation(gnn_tokenizer_t *t)
     if (!t->cuts_start && strcmp(side.at, "Right") != 0)
         return gnn__error(GNN_EFORMAT, "\"direction\" is \"%.20s\", Left or Right is expected",
                           side.at);
-    if (strcmp(strategy.at, "LongestFirst") != 0)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "\"strategy\" is \"%.20s\", \"LongestFirst\" is expected", strategy.at);
+    if (!gnn__list_has("LongestFirst OnlyFirst OnlySecond", strategy.at))
+        return gnn__error(
+            GNN_EFORMAT,
+            "\"strategy\" is \"%.20s\", LongestFirst, OnlyFirst or OnlySecond is expected",
+            strategy.at);
     return json_is_object(pad) ? gnn__json_closed(pad, "strategy direction pad_to_multiple_of pad_id "
                                                        "pad_type_id pad_token")
                                : GNN_OK;

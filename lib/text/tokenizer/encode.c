@@ -32,7 +32,7 @@ void gnn_tokens_free(gnn_tokens_t *tokens)
 /* ---- lengths ---- */
 
 /* Tokens kept of two texts: the longer one is truncated first, then both equally. */
-static void cut_pair(int64_t n[2], int64_t most)
+static void cut_pair(const gnn_tokenizer_t *t, int64_t n[2], int64_t most)
 {
     const int longer = n[0] > n[1] ? 0 : 1;
     int64_t few = n[1 - longer], many = n[longer];
@@ -40,8 +40,9 @@ static void cut_pair(int64_t n[2], int64_t most)
         return;
     many = few > most ? few : gnn__max(few, most - few);
     if (few + many > most) {
-        few = most / 2;
-        many = few + most % 2;
+        const bool turned = t->first_longer && longer == 1;
+        few = turned ? most - most / 2 : most / 2;
+        many = most - few;
     }
     n[1 - longer] = gnn__min(n[1 - longer], few);
     n[longer] = gnn__min(n[longer], many);
@@ -51,7 +52,7 @@ static void cut_pair(int64_t n[2], int64_t most)
 static void cut(const gnn_tokenizer_t *t, int64_t first[2], int64_t n[2], int64_t most)
 {
     const int64_t whole[2] = {n[0], n[1]};
-    cut_pair(n, most);
+    cut_pair(t, n, most);
     for (int side = 0; side < 2 && t->cuts_start; side++)
         first[side] += whole[side] - n[side];
 }

@@ -275,6 +275,7 @@ int gnn__family_read(gnn_tokenizer_t *t, const gnn__family_t *f, const gnn__fold
         rc = gnn__family_vocabulary(&v, f, words->folder, names, settings);
     if (rc == GNN_OK)
         rc = build(t, f, &v, words, settings);
+    t->first_longer = f->first_longer;
     gnn__family_vocabulary_free(&v);
     json_decref(settings);
     return rc;

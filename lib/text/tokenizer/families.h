@@ -25,6 +25,7 @@ typedef struct gnn__family {
     bool mask_strips;  /* spaces before the mask token belong to it */
     bool prefix_first; /* without a space before every segment, the first one still has it */
     bool says_begin;   /* "add_bos_token" has no default that holds for all versions */
+    bool first_longer; /* of an equal pair that is truncated, the first text keeps one token more */
     bool own_around;   /* replaces the template of tokenizer.json */
     bool rebuilds;     /* takes the vocabulary of tokenizer.json, and all else from the entry */
 } gnn__family_t;

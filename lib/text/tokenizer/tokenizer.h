@@ -373,6 +373,7 @@ struct gnn_tokenizer {
     bool codes;              /* ">>fra<<" at the start of a word is a token of its own */
     bool one_type;           /* tokens of the second text have the type of the first */
     bool cuts_start;         /* truncates too long texts at the start, not at the end */
+    bool first_longer;       /* of an odd count of tokens the first text of a pair keeps one more */
     int64_t max_length;      /* the folder's limit of tokens per text; 0: none */
     gnn__trim_t *trims;      /* (n_trims), in their order */
     int64_t n_trims;

@@ -32,11 +32,12 @@ static void sinusoidal_back(const gnn_tensor_t *field)
         }
 }
 
-/* Sines as first, with other frequencies and positions from 2, as in fairseq. */
+/* Sines as first, with other frequencies and positions from 2, as in fairseq; the last row is that
+ * of padding, zeros. */
 static void sinusoidal_after_two(const gnn_tensor_t *field)
 {
     const int64_t half = field->cols / 2;
-    for (int64_t p = 0; p < field->rows; p++)
+    for (int64_t p = 0; p < field->rows - 1; p++)
         for (int64_t c = 0; c < field->cols; c++) {
             const double wave = (double)(c % gnn__max(half, 1)) / (double)gnn__max(half - 1, 1),
                          angle = (double)(p + 2) * pow(10000, -wave);
