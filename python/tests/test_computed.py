@@ -108,6 +108,15 @@ def test_poolings_have_gradients():
     compare(Net(), WITHIN, BATCH)
 
 
+@pytest.mark.parametrize("nn_of", [lambda: G.MLP([IN, 8, 5]), lambda: nn.Linear(IN, 5)])
+def test_a_learned_eps(nn_of):
+    """It is a step of a GINConv whose nn is no Linear, ReLU, Linear."""
+    torch.manual_seed(0)
+    conv = G.GINConv(nn_of(), eps=0.3, train_eps=True)
+    compare(conv, EDGES)
+    assert float(conv.eps.grad.abs()) > 0
+
+
 def test_frozen_parameters_of_a_product():
     made = net(lambda m, h: F.linear(h, m.matrix + m.matrix.t().relu() * m.scale))
     made.matrix.requires_grad_(False)

@@ -312,10 +312,11 @@ def main():
     given = parser.parse_args()
     only = given.only.split(",") if given.only else None
     words = ("agree", "refused", "wrong", "computed")
-    total, table = dict.fromkeys(words, 0), {}
+    total, table, rows = dict.fromkeys(words, 0), {}, []
     for name, cls in settings.classes().items():
         if only and name.split(".")[1] not in only and name not in only:
             continue
+        before = dict(total)
         for setting, options in settings.settings(cls):
             if setting != "default" and not given.options:
                 break
@@ -335,12 +336,13 @@ def main():
                     table.setdefault(kind, dict.fromkeys(words, 0))[word] += 1
                 if word in ("wrong", "computed") or word and only:
                     print(f"{word}: {name} {setting} {form}: {sentence[:300]}", flush=True)
-        print(name, total, flush=True)
-    lines = ["\t".join(["form", *words])] + ["\t".join([kind, *map(str, counts.values())]) for kind, counts in table.items()]
-    print("\n".join(lines))
-    if given.table:
-        with open(given.table, "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
+        rows.append("\t".join([name, *(str(total[word] - before[word]) for word in words)]))
+        print(rows[-1], flush=True)
+        if given.table:  # after each class: a run may be cut
+            with open(given.table, "w", encoding="utf-8") as file:
+                file.write("\n".join(["\t".join(["class", *words]), *rows]) + "\n")
+    for kind, counts in table.items():
+        print("\t".join([kind, *map(str, counts.values())]))
     print(", ".join(f"{count} {word}" for word, count in total.items()))
     sys.exit(bool(total["wrong"]))
 

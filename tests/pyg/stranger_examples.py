@@ -135,11 +135,11 @@ class BothDirections(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.to, self.back = G.SAGEConv(IN, 8), G.SAGEConv(IN, 8, flow="target_to_source")
+        self.there, self.back = G.SAGEConv(IN, 8), G.SAGEConv(IN, 8, flow="target_to_source")
         self.alpha, self.second = nn.Parameter(torch.tensor(0.3)), G.DirGNNConv(G.GCNConv(8, 3, add_self_loops=False), alpha=0.4)
 
     def forward(self, x, edge_index):
-        x = self.alpha * self.to(x, edge_index) + (1 - self.alpha) * self.back(x, edge_index)
+        x = self.alpha * self.there(x, edge_index) + (1 - self.alpha) * self.back(x, edge_index)
         return self.second(F.normalize(x, p=2.0, dim=-1), edge_index)
 
 

@@ -403,8 +403,7 @@ def gin_conv(t, m, name, a):
         first, last = m.nn[0].weight, m.nn[2].weight
         return layer(t, m, name, a, last.shape[0], None if learned else {"eps": None}, preset="gin", out=last.shape[0], hidden=first.shape[0], learn_eps=flag(learned),
                      eps=float(m.eps), **{"in": first.shape[1]})
-    if learned:
-        t.note("eps stays as it is")
+    need(t, not learned, "an eps that is learned, with an nn other than Linear, ReLU, Linear")
     x, products = a["x"], [k for k in m.nn.modules() if isinstance(k, (nn.Linear, G.Linear))]
     if x.width is None and products:
         x.width = products[0].weight.shape[1]
