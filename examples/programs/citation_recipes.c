@@ -165,6 +165,8 @@ static int asks_for_blocks(const options_t *o)
     const facts_t *f = &o->facts;
     if (gnn_preset_find(o->layer) == GNN_PRESET_GIN)
         return 1;
+    if (o->recipe->build == build_mlp) /* reads no links, whatever their homophily is */
+        return 0;
     return o->kind == GNN_LABELS_CLASSES
                ? is_heterophilous(f) && f->labelled >= 1000 && !has_words(f)
                : f->labelled >= 400;
