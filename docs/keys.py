@@ -119,8 +119,8 @@ def counts():
                 types.add(rest[0]["config.json"]["model_type"])
     of = lambda table: changes.get((table, False), 0) + changes.get((table, True), 0)
     return (f"{of('config'):,} changes of {len(types)} types' configs: {changes['config', False]:,} have the package's values within 1e-5, "
-            f"{changes['config', True]:,} are refused by name; {of('generations/generation_config.json')} of `generation_config.json`, "
-            f"{of('generations/config.json')} of its keys in a `config.json` next to it or without it, {of('sentences'):,} of sentence-transformers' files")
+            f"{changes['config', True]:,} are refused by name; {of('generations/generation_config.json'):,} of `generation_config.json`, "
+            f"{of('generations/config.json'):,} of its keys in a `config.json` next to it or without it, {of('sentences'):,} of sentence-transformers' files")
 
 
 def with_counts(text):
