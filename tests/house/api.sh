@@ -62,7 +62,7 @@ none "the check for names"
 
 functions include/gnn/*.h include/gnn/build.h.in >"$work/functions"
 awk '{ print $2 }' "$work/functions" | sort -u >"$work/names"
-# The width of the public interface: a change that adds or removes a function changes this number too.
+# The width of the public interface: whoever adds or removes a function changes this number, too.
 surface=454
 count=$(wc -l <"$work/names")
 [ "$count" -eq "$surface" ] && : >"$work/faults" || echo "$count, expected $surface" >"$work/faults"

@@ -26,8 +26,8 @@ from .runs import check_loops, infer, recorded, unseen
 KEPT_PLANS = 32
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 HOOKS_OF_ALL = [getattr(torch.nn.modules.module, f"_global{name}") for name in HOOKS]
-# An autocast of the CPU, levels of torch.func, modes that see calls, what compiles frames: other names in other versions of
-# PyTorch.
+# An autocast of the CPU, levels of torch.func, modes that see calls, what compiles frames: other
+# names in other versions of PyTorch.
 is_autocast = functools.partial(torch.is_autocast_enabled, "cpu") if hasattr(torch, "get_autocast_dtype") else torch.is_autocast_cpu_enabled
 in_dynamo = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "get_eval_frame_callback", lambda: None)
 in_fx = getattr(torch.fx._symbolic_trace, "is_fx_tracing", lambda: False)
