@@ -158,9 +158,9 @@ static int find_lists(list_t *l, const json_t *root)
         (json_object_get(root, "links") && json_object_get(root, "edges")) ||
         (json_array_size(l->links) > 0 && !json_object_get(json_array_get(l->links, 0), "source")))
         return gnn__error(GNN_EUNSUPPORTED,
-                          "JSON is read as networkx's node_link_data writes it, with \"nodes\" and "
-                          "\"links\" or \"edges\": of other JSON, save the arrays with "
-                          "numpy.savez, under the names of docs/formats.md, and open that file");
+                          "JSON is not read: but for that of networkx's node_link_data, which has "
+                          "\"nodes\" and \"links\" or \"edges\"; save the arrays with numpy.savez, "
+                          "under the names of docs/formats.md, and open that file");
     l->n = (int64_t)json_array_size(l->nodes);
     l->m = (int64_t)json_array_size(l->links);
     return l->n > 0 && l->n < INT32_MAX

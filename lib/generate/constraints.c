@@ -88,6 +88,14 @@ static void ban_ngrams(int64_t ngram, gnn__choice_t *choice, gnn__prompt_ids_t f
             ban(choice, from.ids[k + before]);
 }
 
+bool gnn__author_ends(const gnn__author_t *author, int32_t id)
+{
+    for (int64_t k = 0; k < author->how.n_end; k++)
+        if (author->how.end[k] == id)
+            return true;
+    return false;
+}
+
 /* Forbids the last token of a list whose other tokens end the text. A list of one token that ends
  * texts forbids nothing, as in the package. */
 static void ban_bad(const gnn__author_t *a, gnn__choice_t *choice, const int32_t *ids, int64_t n)

@@ -73,15 +73,18 @@ typedef struct gnn__author {
 
 int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn_generation_t *how);
 void gnn__author_free(gnn__author_t *author);
-bool gnn__author_ends(const gnn__author_t *author, int32_t id);
+
+/* ---- constraints on the tokens of a text (constraints.c) ---- */
 
 /* `file` is named in messages. */
 int gnn__constraints_read(gnn__constraints_t *constraints, const json_t *config, const char *file);
 void gnn__constraints_free(gnn__constraints_t *constraints);
+/* Does this token end a text? */
+bool gnn__author_ends(const gnn__author_t *author, int32_t id);
 /* Is only one token permitted after n tokens? */
 bool gnn__author_forces(const gnn__author_t *author, int64_t n);
 /* Tokens that the encoder reads, or the prompt; borrowed. */
-typedef struct gnn__source {
+typedef struct gnn__prompt_ids {
     const int32_t *ids;
     int64_t n;
 } gnn__prompt_ids_t;

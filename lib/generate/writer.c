@@ -234,14 +234,6 @@ void gnn__author_free(gnn__author_t *author)
     gnn__constraints_free(&author->constraints);
 }
 
-bool gnn__author_ends(const gnn__author_t *author, int32_t id)
-{
-    for (int64_t k = 0; k < author->how.n_end; k++)
-        if (author->how.end[k] == id)
-            return true;
-    return false;
-}
-
 int gnn__author_advance(const gnn__author_t *author, gnn_context_t *context, gnn_state_t *state,
                         const int64_t *counts, const int32_t *ids, const gnn_tensor_t *logits)
 {
