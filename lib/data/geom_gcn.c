@@ -74,17 +74,6 @@ static int pass_header(gnn__text_t *text, int count, const char *what)
                                  gnn__field_shown(&field[0]));
 }
 
-static int node_of(const gnn__text_t *text, const gnn__text_field_t *field, int64_t n, int32_t *node)
-{
-    int64_t id;
-    GNN_TRY(gnn__text_integer(text, field, "a node id", &id));
-    if (id < 0 || id >= n)
-        return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, there are %lld nodes",
-                               (long long)id, (long long)n);
-    *node = (int32_t)id;
-    return GNN_OK;
-}
-
 /* ---- features ---- */
 
 /* Takes the next value off a list, which is separated by commas; false: there is none. */
@@ -210,7 +199,7 @@ static int read_node(gnn_data_t *data, nodes_t *x)
     int32_t node;
     int64_t label;
     GNN_TRY(fields_of(&x->text, field, 3, what));
-    GNN_TRY(node_of(&x->text, &field[0], x->n, &node));
+    GNN_TRY(gnn__text_node(&x->text, &field[0], x->n, &node));
     if (x->features[node].at)
         return gnn__text_error(&x->text, &field[0], GNN_EFORMAT, "node %d stands in line %lld, too",
                                (int)node, (long long)x->features[node].line);
@@ -260,8 +249,8 @@ static int read_links(gnn_data_t *data, gnn__text_t *text)
     for (; gnn__text_line(text); m++) {
         gnn__text_field_t field[2];
         GNN_CHECK(fields_of(text, field, 2, "two node ids"));
-        GNN_CHECK(node_of(text, &field[0], data->n, &a[m]));
-        GNN_CHECK(node_of(text, &field[1], data->n, &b[m]));
+        GNN_CHECK(gnn__text_node(text, &field[0], data->n, &a[m]));
+        GNN_CHECK(gnn__text_node(text, &field[1], data->n, &b[m]));
     }
     GNN_CHECK(gnn__data_links(data, &(gnn__data_links_t){.n = data->n, .m = m, .a = a, .b = b}));
 done:

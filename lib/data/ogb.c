@@ -6,18 +6,6 @@
 
 #include <lib/data/arrays/arrays.h>
 
-static int index_of_node(const gnn__text_t *text, const gnn__text_field_t *field, int64_t n,
-                         int32_t *out)
-{
-    int64_t node;
-    GNN_TRY(gnn__text_integer(text, field, "a node id", &node));
-    if (node < 0 || node >= n)
-        return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, there are %lld nodes",
-                               (long long)node, (long long)n);
-    *out = (int32_t)node;
-    return GNN_OK;
-}
-
 /* ---- labels, which determine the count of nodes ---- */
 
 /* A class, as an integer or (as numpy does if a label is missing) a real; nan: unlabelled. */
@@ -94,8 +82,8 @@ static int fill_links(const gnn_data_t *data, gnn__text_t *text, int32_t *a, int
     gnn__text_field_t field[2];
     while (gnn__text_line(text)) {
         GNN_TRY(gnn__ogb_two_fields(text, field));
-        GNN_TRY(index_of_node(text, &field[0], data->n, &a[*m]));
-        GNN_TRY(index_of_node(text, &field[1], data->n, &b[*m]));
+        GNN_TRY(gnn__text_node(text, &field[0], data->n, &a[*m]));
+        GNN_TRY(gnn__text_node(text, &field[1], data->n, &b[*m]));
         (*m)++;
     }
     return GNN_OK;
@@ -246,7 +234,7 @@ static int mark(void *user, int part, gnn__text_t *text)
     int32_t node;
     while (gnn__text_line(text)) {
         GNN_TRY(gnn__ogb_only_field(text, &field));
-        GNN_TRY(index_of_node(text, &field, data->n, &node));
+        GNN_TRY(gnn__text_node(text, &field, data->n, &node));
         if (data->classes > 0 && data->labels[node] < 0)
             return gnn__text_error(text, &field, GNN_EFORMAT, "node %d has no class", (int)node);
         if (gnn__split_marks(data->split, part, split->number)[node])

@@ -84,6 +84,8 @@ bool gnn__field_lettered(const gnn__text_field_t *field);
 /* GNN_EFORMAT, with `what` as expected: not an integer, or out of range. */
 int gnn__text_integer(const gnn__text_t *text, const gnn__text_field_t *field, const char *what,
                       int64_t *out);
+/* The id of one of n nodes. GNN_EFORMAT: not an integer, or not from 0 to n - 1. */
+int gnn__text_node(const gnn__text_t *text, const gnn__text_field_t *field, int64_t n, int32_t *out);
 /* Also GNN_ENUMERIC: not finite, or too large for gnn_real_t. */
 int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, const char *what,
                    gnn_real_t *out);

@@ -80,6 +80,17 @@ int gnn__text_integer(const gnn__text_t *text, const gnn__text_field_t *field, c
     return GNN_OK;
 }
 
+int gnn__text_node(const gnn__text_t *text, const gnn__text_field_t *field, int64_t n, int32_t *out)
+{
+    int64_t node;
+    GNN_TRY(gnn__text_integer(text, field, "a node id", &node));
+    if (node < 0 || node >= n)
+        return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, there are %lld nodes",
+                               (long long)node, (long long)n);
+    *out = (int32_t)node;
+    return GNN_OK;
+}
+
 int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, const char *what,
                    gnn_real_t *out)
 {
