@@ -246,6 +246,20 @@ START_TEST(directions_and_attributes_of_json)
 }
 END_TEST
 
+/* A name that begins another one, and a key beside the lists. */
+START_TEST(keys_that_are_not_read_are_described)
+{
+    gnn_data_t *data = opened(write_text(
+        "g.json", "{\"era\": 3, \"nodes\": [{\"id\": 0, \"kind\": 1}, {\"id\": 1, \"kin\": 2}], "
+                  "\"links\": [{\"source\": 0, \"target\": 1, \"kind\": 3}]}"));
+    char text[1000];
+    gnn_data_describe(data, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "not read: era, kind, kin"));
+    ck_assert_ptr_null(strstr(text, "kin, kind"));
+    gnn_data_free(data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("data_folders");
@@ -261,6 +275,7 @@ int main(void)
     tcase_add_test(c, matrices_of_scipy_are_graphs);
     tcase_add_test(c, columns_of_other_names);
     tcase_add_test(c, directions_and_attributes_of_json);
+    tcase_add_test(c, keys_that_are_not_read_are_described);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -93,6 +93,31 @@ int gnn__data_one_hot(gnn_data_t *data, const int32_t *column, int64_t cols)
 
 /* ---- in words ---- */
 
+enum { SHOWN = 40 }; /* characters of a name */
+
+static bool is_noted(const char *list, const char *name)
+{
+    const size_t length = strnlen(name, SHOWN);
+    for (const char *at = list, *comma; at; at = comma ? comma + 2 : NULL) {
+        comma = strstr(at, ", ");
+        if ((comma ? (size_t)(comma - at) : strlen(at)) == length && strncmp(at, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+int gnn__data_note_unread(gnn_data_t *data, const char *name)
+{
+    char *longer;
+    if (data->unread && (strlen(data->unread) > 160 || is_noted(data->unread, name)))
+        return GNN_OK;
+    GNN_TRY(gnn__asprintf(&longer, "%s%s%.*s", data->unread ? data->unread : "",
+                          data->unread ? ", " : "", SHOWN, name));
+    gnn_free(data->unread);
+    data->unread = longer;
+    return GNN_OK;
+}
+
 typedef struct words {
     char *text;
     size_t size, at;

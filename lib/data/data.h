@@ -117,6 +117,9 @@ int gnn__data_read_geom_gcn(gnn_data_t *data, const char *path);
 int gnn__data_read_node_link(gnn_data_t *data, const char *path);
 /* A folder of any of the formats. */
 int gnn__data_read_any_folder(gnn_data_t *data, const char *path);
+/* Adds a name to the parts of the file that are not read, which the description lists, once each
+ * and up to some 200 characters. */
+int gnn__data_note_unread(gnn_data_t *data, const char *name);
 /* The folder of a file that is a part of a set, as NAME_A.txt is; NULL if it is a set by itself.
  * Release with gnn_free. */
 int gnn__data_folder_of(char **folder, const char *path);

@@ -111,17 +111,9 @@ static int note_unread(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     int64_t unread;
     const gnn__left_out_t *left_out = gnn__arrays_unread(arrays, &unread);
-    for (int64_t k = 0; k < unread; k++) {
-        if (is_of_names(left_out[k].name))
-            continue;
-        char *longer;
-        GNN_TRY(gnn__asprintf(&longer, "%s%s%.40s", data->unread ? data->unread : "",
-                              data->unread ? ", " : "", left_out[k].name));
-        gnn_free(data->unread);
-        data->unread = longer;
-        if (strlen(longer) > 160)
-            break;
-    }
+    for (int64_t k = 0; k < unread; k++)
+        if (!is_of_names(left_out[k].name))
+            GNN_TRY(gnn__data_note_unread(data, left_out[k].name));
     return GNN_OK;
 }
 

@@ -210,7 +210,7 @@ const char *gnn__layout_spelling(const gnn_arrays_t *arrays, const char *matrix)
 int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_arrays_t *arrays,
                     const char *matrix, int64_t n)
 {
-    const char *by = gnn__layout_spelling(arrays, matrix);
+    const char *by = *matrix ? gnn__layout_spelling(arrays, matrix) : "";
     char shape[NAME_ROOM], indptr[NAME_ROOM], indices[NAME_ROOM], numbers[NAME_ROOM];
     spell(shape, matrix, by, "shape");
     spell(indptr, matrix, by, "indptr");
@@ -223,5 +223,14 @@ int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_
     if (*data && (*data)->count != csr->nnz)
         return gnn__error(GNN_EFORMAT, "%s: %lld values, %s holds %lld", numbers,
                           (long long)(*data)->count, indices, (long long)csr->nnz);
+    return GNN_OK;
+}
+
+int gnn__layout_csr_rows(const gnn__layout_csr_t *csr, int32_t **rows)
+{
+    GNN_TRY(gnn__new(rows, csr->nnz, sizeof **rows, "edges"));
+    for (int64_t r = 0; r < csr->rows; r++)
+        for (int64_t k = csr->indptr[r]; k < csr->indptr[r + 1]; k++)
+            (*rows)[k] = (int32_t)r;
     return GNN_OK;
 }

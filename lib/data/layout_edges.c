@@ -150,8 +150,7 @@ static int read_nodes(const gnn_data_t *data, const gnn_array_t *nodes, int32_t 
     return GNN_OK;
 }
 
-/* Senders and receivers in arrays of their own, as DGL has them. */
-static int read_two_lists(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *senders,
+int gnn__layout_two_lists(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *senders,
                           const gnn_array_t *receivers, const gnn_array_t *weight)
 {
     int32_t *ends[2] = {NULL, NULL};
@@ -169,23 +168,22 @@ done:
     return rc;
 }
 
-/* Row i of the matrix has the senders of receiver i, as in A x. */
-static int read_adjacency(gnn_data_t *data, const gnn_arrays_t *arrays)
+int gnn__layout_adjacency(gnn_data_t *data, const gnn_arrays_t *arrays, const char *matrix,
+                          bool transposed)
 {
     gnn__layout_csr_t csr = {0};
     int32_t *rows = NULL;
     const gnn_array_t *weights;
     int rc;
-    GNN_CHECK(gnn__layout_csr(&csr, &weights, arrays, "adj", data->n));
+    GNN_CHECK(gnn__layout_csr(&csr, &weights, arrays, matrix, data->n));
     if (csr.rows != csr.cols)
-        GNN_CHECK(gnn__error(GNN_EFORMAT, "adj_shape: %lld x %lld is not square",
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "%s_shape: %lld x %lld is not square", matrix,
                              (long long)csr.rows, (long long)csr.cols));
-    GNN_CHECK(gnn__new(&rows, csr.nnz, sizeof *rows, "edges"));
-    for (int64_t r = 0; r < csr.rows; r++)
-        for (int64_t k = csr.indptr[r]; k < csr.indptr[r + 1]; k++)
-            rows[k] = (int32_t)r;
+    GNN_CHECK(gnn__layout_csr_rows(&csr, &rows));
     GNN_CHECK(gnn__layout_links(data, arrays, weights,
-                                (gnn__data_links_t){.m = csr.nnz, .a = csr.indices, .b = rows}));
+                                (gnn__data_links_t){.m = csr.nnz,
+                                                    .a = transposed ? rows : csr.indices,
+                                                    .b = transposed ? csr.indices : rows}));
 done:
     gnn_free(rows);
     gnn_free(csr.indptr);
@@ -216,13 +214,13 @@ int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays)
     if (index)
         return read_pairs(data, arrays, index, true, weight);
     if (senders && receivers)
-        return read_two_lists(data, arrays, senders, receivers, weight);
+        return gnn__layout_two_lists(data, arrays, senders, receivers, weight);
     if (!gnn__layout_spelling(arrays, "adj"))
         return gnn__layout_lacks(
             arrays,
             "there are neither adj_indptr, adj_indices and adj_shape nor edges, edge_index, src "
             "and dst");
-    return read_adjacency(data, arrays);
+    return gnn__layout_adjacency(data, arrays, "adj", false);
 }
 
 /* "node.NAME" and "graph.NAME" as arrays NAME. */

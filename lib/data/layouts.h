@@ -39,10 +39,12 @@ typedef struct gnn__layout_csr {
 const char *gnn__layout_spelling(const gnn_arrays_t *arrays, const char *matrix);
 /* The indptr of `matrix`; NULL if there is none. */
 const gnn_array_t *gnn__layout_indptr(const gnn_arrays_t *arrays, const char *matrix);
-/* Reads a matrix of n rows with that separator. On failure the caller frees the contents of `csr`.
- * `data` receives the values, NULL if there are none. */
+/* Reads a matrix of n rows with that separator; "": the parts have no prefix. On failure the caller
+ * frees the contents of `csr`. `data` receives the values, NULL if there are none. */
 int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_arrays_t *arrays,
                     const char *matrix, int64_t n);
+/* The row of each entry (nnz, released with gnn_free). */
+int gnn__layout_csr_rows(const gnn__layout_csr_t *csr, int32_t **rows);
 /* Dense features; NULL if there are none. */
 const gnn_array_t *gnn__layout_dense(const gnn_arrays_t *arrays);
 /* The error for a file without features. */
@@ -55,6 +57,13 @@ int gnn__layout_labels(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* The file's m links, their weights (NULL: none) and edge arrays. */
 int gnn__layout_links(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *weight,
                       gnn__data_links_t links);
+/* Links whose senders and receivers are arrays of their own, as DGL has them. */
+int gnn__layout_two_lists(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *senders,
+                          const gnn_array_t *receivers, const gnn_array_t *weight);
+/* Links of a square matrix (gnn__layout_csr): row i has the senders of receiver i, as in A x;
+ * `transposed`: row i has the receivers of sender i. */
+int gnn__layout_adjacency(gnn_data_t *data, const gnn_arrays_t *arrays, const char *matrix,
+                          bool transposed);
 /* Is it a file of scipy.sparse.save_npz? */
 bool gnn__layout_is_scipy(const gnn_arrays_t *arrays);
 /* Reads its matrix as a graph; all arrays are there. */

@@ -46,23 +46,15 @@ static int id_of(gnn__text_field_t *field, char *room, const json_t *element, co
     return GNN_OK;
 }
 
-/* Attributes that are not read, for the description: a kind or a time would change a model. */
-static int note_unread(gnn_data_t *data, const json_t *list, const char *read)
+/* Keys that are not read, for the description: a kind or a time would change a model. */
+static int note_unread(gnn_data_t *data, const json_t *object, const char *read)
 {
-    for (size_t k = 0; k < json_array_size(list); k++) {
-        const char *key;
-        json_t *value;
-        json_object_foreach(json_array_get(list, k), key, value)
-        {
-            char *longer;
-            if (gnn__list_has(read, key) || (data->unread && strlen(data->unread) > 160) ||
-                (data->unread && strstr(data->unread, key)))
-                continue;
-            GNN_TRY(gnn__asprintf(&longer, "%s%s%.40s", data->unread ? data->unread : "",
-                                  data->unread ? ", " : "", key));
-            gnn_free(data->unread);
-            data->unread = longer;
-        }
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        if (!gnn__list_has(read, key))
+            GNN_TRY(gnn__data_note_unread(data, key));
     }
     return GNN_OK;
 }
@@ -182,8 +174,13 @@ static int read_root(gnn_data_t *data, list_t *l, const json_t *root, const gnn_
         data->node_names = l->names;
         l->names = NULL;
     }
-    GNN_TRY(note_unread(data, l->nodes, "id name label"));
-    return note_unread(data, l->links, "source target weight key id name label");
+    GNN_TRY(note_unread(data, root, "directed multigraph graph nodes links edges"));
+    for (int64_t k = 0; k < l->n; k++)
+        GNN_TRY(note_unread(data, json_array_get(l->nodes, (size_t)k), "id name label"));
+    for (int64_t k = 0; k < l->m; k++)
+        GNN_TRY(note_unread(data, json_array_get(l->links, (size_t)k),
+                            "source target weight key id name label"));
+    return GNN_OK;
 }
 
 int gnn__data_read_node_link(gnn_data_t *data, const char *path)

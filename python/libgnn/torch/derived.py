@@ -241,8 +241,8 @@ class Search:
         return number, position
 
     def is_of_parameters(self, result):
-        """Do the calls that lead to a result read the same in both copies, but for parameters? What a
-        function makes of values of a graph may have the same numbers."""
+        """Do the calls that lead to a result read the same in both copies, but for parameters? What
+        a function makes of values of a graph may have the same numbers."""
         if result not in self.asked:
             first, second = (recording.needed([self.results[result][0][0]]) for recording in self.recordings)
             self.asked[result] = first is not None and first == second and same_program(*[[r.calls[k] for k in first] for r in self.recordings])

@@ -352,8 +352,8 @@ class Plan:
         return self.passing.data_ptr()
 
     def versions(self, training):
-        """PyTorch's counts of changes of what a backward pass reads: parameters, and running values of
-        norms in evaluation."""
+        """PyTorch's counts of changes of what a backward pass reads: parameters, and running values
+        of norms in evaluation."""
         return [v._version for v in (*self.parameters, *self.fixed[training].values())]
 
     def version_names(self, training):

@@ -398,8 +398,8 @@ def wanted(module, inputs):
 
 
 def leaves(module):
-    """What copy.deepcopy takes for parameters that are computed (torch.func.functional_call gives such):
-    their values, by id."""
+    """What copy.deepcopy takes for parameters that are computed (torch.func.functional_call gives
+    such): their values, by id."""
     return {id(p): p.detach().clone().requires_grad_(p.requires_grad) for p in (*module.parameters(), *module.buffers()) if not p.is_leaf}
 
 

@@ -66,7 +66,7 @@ class Trace:
     def __init__(self, module, without=(), training=False):
         self.training, self.training_problem = training, None
         self.root, self.steps, self.arrays, self.graphs, self.notes, self.names = module, [], {}, [], [], set()
-        self.covering = {}  # ends of edges that name the last node, since a function takes the count of nodes from them
+        self.covering = {}  # ends of edges that must name the last node (covers), and where
         self.uses, self.count, self.constants, self.positive, self.without = {}, {}, {}, set(), set(without)
         self.paths = {id(m): path for path, m in module.named_modules()}
         self.returned, self.at_return, self.returning = {}, at_forward(module), False
@@ -259,7 +259,8 @@ class Trace:
         return any(isinstance(self.inputs.get(one), Rows) for one in found)
 
     def covers(self, edges, side=None):
-        """A function takes the count of nodes from these edges (num_nodes=None): from both ends, or one."""
+        """A function takes the count of nodes from these edges (num_nodes=None): from both ends, or
+        one."""
         if edges.part is not None:
             self.refuse("a count of nodes (num_nodes, dim_size) taken from edges between chosen nodes")
         self.covering.setdefault((str(edges), side), f"{user_line()}: " if user_line() else self.at_return)

@@ -199,7 +199,8 @@ def versions(inputs):
 
 
 def ran(tape, plan, slots, inputs, recording, step):
-    """Runs the model on a tape, in training with the random numbers of a `step` (None: evaluation)."""
+    """Runs the model on a tape, in training with the random numbers of a `step` (None:
+    evaluation)."""
     found = tape.record(plan, slots, inputs, recording, step is not None)
     if step is not None:
         lib.gnn_tape_set_step(tape._at, step)
